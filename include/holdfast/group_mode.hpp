@@ -42,7 +42,7 @@ struct group_mode {
     std::string group{};
     std::string arbiter{};              // without user, password and options
     std::vector<std::string> levels{};  // likewise; the preferred one first
-    std::uint64_t epoch = 0;            // counts the changes
+    std::uint64_t epoch = 0;            // counts the changes; 0: no client has used the group yet
     // Indices of levels: one, or two neighbours while the group changes from one to the other. The first of
     // two is the one that was used before.
     std::vector<std::size_t> needed{};

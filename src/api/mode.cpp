@@ -93,7 +93,10 @@ class own_changes {
         if (after.epoch != before.epoch && !after.history.empty() &&
             has(after.history.back().when, after.history.back().author))
             return true;
-        return has_same_automation(before, after) && (after.epoch == before.epoch || is_automatic(after));
+        // The first use of a group is no change.
+        const bool is_same =
+            std::max<std::uint64_t>(after.epoch, 1) == std::max<std::uint64_t>(before.epoch, 1);
+        return has_same_automation(before, after) && (is_same || is_automatic(after));
     }
 
   private:

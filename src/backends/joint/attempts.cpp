@@ -136,7 +136,7 @@ void core::next_level(const std::shared_ptr<round>& to) {
         }
     }
     switch (next) {
-        case outcome::waits: return;
+        case outcome::waits: return keeper_->need();
         case outcome::granted: return answer(to, std::move(to->result));
         case outcome::late: return answer(to, unknown{{make_error_code(errc::unknown_outcome), {}, {}}});
         case outcome::refuse: return give_back(to, refused{std::move(why)});

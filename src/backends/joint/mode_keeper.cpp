@@ -48,6 +48,12 @@ void mode_keeper::ask() {
     });
 }
 
+void mode_keeper::need() {
+    with_.reactor.post([self = shared_from_this()] {
+        if (!std::exchange(self->is_needed_, true)) self->ask_at(boot_clock::now());
+    });
+}
+
 void mode_keeper::read(time_point deadline, handler<answer> done) {
     with_.reactor.post([self = shared_from_this(), deadline, done = std::move(done)]() mutable {
         self->send_read(deadline, std::move(done));
@@ -73,6 +79,7 @@ void mode_keeper::on_read(const backend::result<register_value>& got, time_point
     if (closed_) return done(closing());
     if (const auto* const no = std::get_if<failure>(&got)) return fail(*no, done);
     const auto& now = std::get<register_value>(got);
+    is_unused_ = now.version == 0;
     if (now.version != 0) return done(take(now, asked));
     const bool was_there = [&] {
         const base::guard lock(mutex_);
@@ -81,6 +88,11 @@ void mode_keeper::on_read(const backend::result<register_value>& got, time_point
     if (was_there)
         return fail({make_error_code(errc::unavailable), "it has lost the mode: its register is empty", {}},
                     done);
+    if (!is_needed_) {
+        auto unused = first_mode(with_.agreed);
+        unused.epoch = 0;
+        return done(confirmed_mode{std::move(unused), asked});
+    }
     send_change(first_mode(with_.agreed), 0, deadline,
                 [self = shared_from_this(), done = std::move(done)](const answer& first) mutable {
                     if (const auto* const no = std::get_if<failure>(&first)) return self->fail(*no, done);
@@ -170,10 +182,17 @@ boot_clock::duration mode_keeper::must_last() const {
     return std::max<boot_clock::duration>(until - boot_clock::now(), {});
 }
 
-backend::result<mode_record> mode_keeper::known_at(std::uint64_t epoch) const {
+// The arbiter refuses what follows if another client was faster: its register is not empty then.
+std::optional<mode_record> mode_keeper::known_or_first() const {
     auto from = known();
+    if (!from && is_unused_) from = first_mode(with_.agreed);
+    return from;
+}
+
+backend::result<mode_record> mode_keeper::known_at(std::uint64_t epoch) const {
+    auto from = known_or_first();
     if (!from) return mode_not_known();
-    if (from->epoch != epoch) return another_was_faster();
+    if (from->epoch != std::max<std::uint64_t>(epoch, 1)) return another_was_faster();
     return *std::move(from);
 }
 
@@ -218,7 +237,7 @@ void mode_keeper::automate(bool on, change_signature by, time_point deadline, ha
     with_.reactor.post(
         [self = shared_from_this(), on, by = std::move(by), deadline, done = std::move(done)]() mutable {
             if (self->closed_) return done(closing());
-            auto from = self->known();
+            auto from = self->known_or_first();
             if (!from) return done(mode_not_known());
             self->propose(automated(*std::move(from), on, by.at, std::move(by.author)), deadline,
                           std::move(done));

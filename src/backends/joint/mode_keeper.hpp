@@ -45,7 +45,11 @@ class mode_keeper : public std::enable_shared_from_this<mode_keeper> {
     // On the reactor's thread: nothing is called or used afterwards.
     void close();
 
-    // Reads the mode now.
+    // Somebody wants a lock: from now on the first mode of a group that has none is written. A client that
+    // only looks writes nothing.
+    void need();
+
+    // Reads the mode now. Epoch 0: the group has none yet, and would begin with this one.
     void read(time_point deadline, backend::handler<backend::result<confirmed_mode>> done);
 
     // One step to `to`, from the mode with this epoch. Refused with errc::busy_server and the time that is
@@ -74,6 +78,8 @@ class mode_keeper : public std::enable_shared_from_this<mode_keeper> {
     void on_read(const backend::result<backend::register_value>& got, time_point asked, time_point deadline,
                  backend::handler<answer> done);
     void fail(const backend::failure& why, const backend::handler<answer>& done);
+    // Also of a group that has no mode yet.
+    [[nodiscard]] std::optional<mode_record> known_or_first() const;
     // The record that a change by this author may follow, or why none may.
     [[nodiscard]] backend::result<mode_record> known_at(std::uint64_t epoch) const;
     [[nodiscard]] std::optional<backend::failure> must_wait() const;
@@ -88,6 +94,8 @@ class mode_keeper : public std::enable_shared_from_this<mode_keeper> {
 
     // Only the reactor's thread uses these.
     bool closed_ = false;
+    bool is_needed_ = false;
+    bool is_unused_ = false;  // at the last look the group had no mode
     io::timer_id timer_;
     backend::register_value known_;
     time_point known_asked_{};  // true at some moment since then
