@@ -66,6 +66,7 @@ void mode_wish::on_mode(const backend::result<backend::group_mode>& got) {
     const backend::change_signature signature{goal_->author, base::wall_microseconds() / 1'000};
     const bool is_automatic = now->automation && now->automation->on;
     if (goal_->level && *goal_->level >= now->levels.size()) return goal_.reset();
+    if (goal_->level && goal_->course.is_overruled_by(*now)) return goal_.reset();
     if (!goal_->level || now->uses_only(*goal_->level)) {
         if (is_automatic == !goal_->level) return goal_.reset();
         asks_ = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/annotations.hpp"
+#include "fallback/wish_course.hpp"
 #include "io/reactor.hpp"
 #include "store/mode_switch.hpp"
 
@@ -32,6 +33,7 @@ class mode_wish : public std::enable_shared_from_this<mode_wish> {
     struct goal {
         std::optional<std::size_t> level;  // empty: automatic
         backend::mode_author author;
+        wish_course course{level.value_or(0)};
     };
     void aim_at(goal next);
     void look_in(boot_clock::duration pause);
