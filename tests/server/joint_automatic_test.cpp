@@ -57,9 +57,13 @@ TEST_F(joint_automatic, leaves_a_level_that_is_down_and_comes_back) {
     auto mode = admin::mode(b);
     EXPECT_TRUE(mode.uses_only(1));
     EXPECT_EQ(mode.history.back().author.by, "automatic");
-    EXPECT_EQ(mode.history.back().author.reason, "level 1 is down for 1 of 1 host");
-    ASSERT_EQ(mode.reports.size(), 1U);
-    EXPECT_EQ(mode.reports.front().down, std::vector<std::size_t>{0});
+    // The second step may follow while the other client of this host has not seen the outage yet.
+    ASSERT_GE(mode.history.size(), 2U);
+    EXPECT_EQ(mode.history[mode.history.size() - 2].author.reason, "level 1 is down for 1 of 1 host");
+    EXPECT_TRUE(eventually(patience, [&] {
+        const auto reports = admin::mode(b).reports;
+        return reports.size() == 1 && reports.front().down == std::vector<std::size_t>{0};
+    }));
     redis.start();
     EXPECT_TRUE(uses(0));
     mode = admin::mode(b);
