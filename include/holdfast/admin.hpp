@@ -121,9 +121,10 @@ struct switch_options {
 // the preferred one. Locks stay held meanwhile, and their holders exclude each other throughout. Throws
 // errc::timed_out if that takes longer than `wait`: the group stays in the mode that was reached, and each
 // later call goes on from there. Another operator who changes the mode meanwhile is errc::lost. If the group
-// changed its mode automatically, it does not any more. Before each step the level is tried; if it grants no
-// locks, because it does not answer or is in quarantine, the call throws errc::unavailable with the reason,
-// unless `force` is set. The levels that are left are not tried.
+// changed its mode automatically, it does not any more. Before each step the level is tried, unless
+// `force` is set. If it grants no locks, because it does not answer, is in quarantine or refuses, the call
+// throws errc::unavailable with the reason: at once before the first step, and after `wait` between two. The
+// levels that are left, or passed on the way, are not tried.
 HOLDFAST_API group_mode switch_mode(client& on, std::size_t level, const switch_options& options = {});
 
 // Changes the mode until the group's locks need two levels, the one in use and the next one (the one before

@@ -13,7 +13,8 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
-#include <cstddef>
+#include <charconv>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -23,7 +24,8 @@
 namespace holdfast {
 
 // The metrics of metrics_text(), docs/monitoring.md lists them. Thread-safe; asks no server. The client must
-// live longer.
+// live longer, also longer than a scrape under way: end the exposer, or take this out of it
+// (RemoveCollectable), before the client ends.
 class prometheus_metrics : public prometheus::Collectable {
   public:
     explicit prometheus_metrics(client& of) : of_(of) {}
@@ -69,7 +71,9 @@ class prometheus_metrics : public prometheus::Collectable {
 
     static double number(std::string_view text) {
         if (text == "+Inf") return std::numeric_limits<double>::infinity();
-        return std::stod(std::string{text});
+        double value = 0;
+        std::from_chars(text.data(), text.data() + text.size(), value);  // whatever the program's locale
+        return value;
     }
 
     // Reads `name="value",...}`, where backslashes escape.

@@ -114,16 +114,20 @@ void add_fallback(exposition& to, session::client_state& of) {
         to.add({}, std::uint64_t{of.is_so(event_kind::breaker_open) ? 1U : 0U});
     }
     auto* const modes = of.has_store() ? of.store().as_mode_switch() : nullptr;
-    if (modes != nullptr || !of.settings.switch_source.empty()) {
-        to.gauge("holdfast_source_up", "1 if the switch source, or the arbiter, can be read.");
-        to.add({}, std::uint64_t{of.is_so(event_kind::source_down) ? 0U : 1U});
+    const auto known = modes != nullptr ? modes->known() : backend::known_mode{};
+    const auto source = of.source_is_up();
+    if (modes != nullptr || source) {
+        to.gauge("holdfast_source_up", "1 if the switch, or the arbiter, can be read.");
+        if (source) to.add({{"source", "switch"}}, std::uint64_t{*source ? 1U : 0U});
+        if (modes != nullptr)
+            to.add({{"source", "arbiter"}}, std::uint64_t{known.arbiter_is_up ? 1U : 0U});
     }
     if (modes == nullptr) return;
-    const auto known = modes->known();
     to.gauge("holdfast_mode_needs", "1 if locks of the group need this level now.");
     for (std::size_t i = 0; i < known.needed.size(); ++i)
         to.add({{"group", known.group}, {"level", std::to_string(i + 1)}},
                std::uint64_t{known.needed[i] ? 1U : 0U});
+    if (known.epoch == 0) return;
     to.gauge("holdfast_mode_epoch", "Counts the changes of the group's mode.");
     to.add({{"group", known.group}}, known.epoch);
     to.gauge("holdfast_mode_lease_seconds", "How long this client may use the mode without asking again.");

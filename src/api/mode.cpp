@@ -183,21 +183,36 @@ std::vector<std::size_t> two_levels(const group_mode& from) {
     return {used, used + 1 < from.levels.size() ? used + 1 : used - 1};
 }
 
-// No answer in time means no, too.
-void check_level(session::client_state& state, backend::mode_switch& there, const group_mode& now,
-                 std::size_t level) {
+// Why the level grants no locks now. No answer in time means none, too.
+std::optional<backend::failure> try_level(session::client_state& state, backend::mode_switch& there,
+                                          std::size_t level) {
     const auto until = boot_clock::now() + state.settings.answer_timeout;
     const auto got = session::blocking_call<std::optional<backend::failure>>(
         state, until, [&](auto handler) { there.try_level(level, until, std::move(handler)); });
-    if (got && !*got) return;
-    const backend::failure silent{make_error_code(errc::unavailable), "it does not answer", {}};
-    const auto& why = got ? **got : silent;
-    throw error(
-        errc::unavailable,
-        "the mode is not changed: level " + std::to_string(level + 1) + ", " + now.levels.at(level) +
-            ", grants no locks now: " + (why.text.empty() ? why.code.message() : base::printable(why.text)) +
-            "; switch_options::force (switch: --force) changes it anyway",
-        why.server_text);
+    if (got) return *got;
+    return backend::failure{make_error_code(errc::unavailable), "it does not answer", {}};
+}
+
+// Throws at once if nothing has been changed yet. A change under way waits for the level until `give_up`:
+// with two levels in use each lock needs both.
+void check_level(session::client_state& state, backend::mode_switch& there, const group_mode& now,
+                 std::size_t level, bool has_begun, boot_clock::time_point give_up) {
+    constexpr milliseconds pause{200};
+    auto why = try_level(state, there, level);
+    while (why && has_begun && boot_clock::now() + pause < give_up) {
+        std::this_thread::sleep_for(pause);
+        why = try_level(state, there, level);
+    }
+    if (!why) return;
+    const auto begun = has_begun ? "the change has stopped, and each lock needs " +
+                                       std::to_string(now.needed.size()) + " levels now: "
+                                 : std::string{"the mode is not changed: "};
+    throw error(errc::unavailable,
+                begun + "level " + std::to_string(level + 1) + ", " + now.levels.at(level) +
+                    ", grants no locks now: " +
+                    (why->text.empty() ? why->code.message() : base::printable(why->text)) +
+                    "; switch_options::force (switch: --force) goes on, a change to another level goes back",
+                why->server_text);
 }
 
 group_mode change_by_hand(client& on, const admin::switch_options& options, const goal& to) {
@@ -206,6 +221,7 @@ group_mode change_by_hand(client& on, const admin::switch_options& options, cons
     const auto give_up = boot_clock::now() + options.wait;
     own_changes own{options.by, options.reason};
     auto now = admin::mode(on);
+    const auto from = now;
     const auto take = [&](group_mode&& next) {
         const bool is_new = next.epoch != now.epoch;
         now = std::move(next);
@@ -223,7 +239,9 @@ group_mode change_by_hand(client& on, const admin::switch_options& options, cons
             std::this_thread::sleep_for(now.must_last);
         }
         if (!options.force)
-            for (const auto level : to.levels(now)) check_level(state, there, now, level);
+            for (const auto level : to.levels(now))
+                check_level(state, there, now, level, now.epoch > from.epoch && now.needed.size() > 1,
+                            give_up);
         auto got = ask(
             state, [&](auto until, auto done) { to.step(there, now, own.next(), until, std::move(done)); });
         if (got && std::holds_alternative<group_mode>(*got)) {

@@ -128,6 +128,8 @@ class switch_reader {
     ~switch_reader() {
         if (modes_) modes_->close();
     }
+    // True while the source cannot be read. Lives on when this has ended.
+    [[nodiscard]] std::shared_ptr<const std::atomic<bool>> down() const noexcept { return is_down_; }
 
   private:
     void on(const fallback::document& d) {
@@ -162,17 +164,17 @@ class switch_reader {
                          errc::invalid_argument, event_kind::bad_document);
     }
     void on(const fallback::unreadable& no) {
-        is_down_ = true;
+        is_down_->store(true);
         of_.report_state(event_kind::source_down, name_ + ": " + no.why, errc::unavailable,
                          event_kind::source_up);
     }
     void on(const fallback::readable& yes) {
         if (yes.how.empty()) return is_up();
-        is_down_ = false;
+        is_down_->store(false);
         of_.report_state(event_kind::source_up, name_ + ": " + yes.how, {}, event_kind::source_down);
     }
     void is_up() {
-        if (std::exchange(is_down_, false))
+        if (is_down_->exchange(false))
             of_.report_state(event_kind::source_up, name_, {}, event_kind::source_down);
     }
 
@@ -181,7 +183,7 @@ class switch_reader {
     const std::vector<std::function<void()>> store_is_up_;
     const std::shared_ptr<fallback::mode_wish> modes_;  // empty: the store has no modes
     const std::string name_;
-    bool is_down_ = false;
+    const std::shared_ptr<std::atomic<bool>> is_down_ = std::make_shared<std::atomic<bool>>(false);
     const std::unique_ptr<fallback::source> source_;  // last: it tells at once
 };
 
@@ -233,8 +235,11 @@ client_state::opened_policies open_policies(client_state& of) {
         if (p.outage == on_outage::fail_closed && !changes && of.store().has().guarantee >= strength::single)
             add(p, fallback::open_fail_fast(of.store(), wished, all_breakers, of.settings.answer_timeout));
     }
-    if (!of.settings.switch_source.empty())
-        opened.beside = std::make_shared<switch_reader>(of, wished, std::move(store_is_up));
+    if (!of.settings.switch_source.empty()) {
+        const auto reader = std::make_shared<switch_reader>(of, wished, std::move(store_is_up));
+        opened.source_is_down = reader->down();
+        opened.beside = reader;
+    }
     return opened;
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/random.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -17,6 +18,7 @@ constexpr milliseconds apart{300};
 constexpr milliseconds after_failure{1'000};
 // Such a refusal may pass, as that for clocks which are apart, but not soon: each try asks the levels.
 constexpr milliseconds after_refusal{5'000};
+constexpr int most_doublings = 5;  // 80 s
 
 boot_clock::duration at_random(milliseconds up_to) {
     return std::chrono::duration_cast<boot_clock::duration>(
@@ -33,6 +35,7 @@ void mode_wish::aim_at(goal next) {
     reactor_.post([self = shared_from_this(), next = std::move(next)]() mutable {
         if (self->closed_) return;
         self->goal_ = std::move(next);
+        ++self->wishes_;
         self->look_in(at_random(apart));
     });
 }
@@ -52,21 +55,22 @@ void mode_wish::look_in(boot_clock::duration pause) {
 void mode_wish::look() {
     if (closed_ || !goal_ || std::exchange(asks_, true)) return;
     in_.read_mode(boot_clock::now() + answer_timeout_,
-                  [self = shared_from_this()](backend::result<backend::group_mode> got) {
-                      self->reactor_.post([self, got = std::move(got)] { self->on_mode(got); });
+                  [self = shared_from_this(), of = wishes_](backend::result<backend::group_mode> got) {
+                      self->reactor_.post([self, of, got = std::move(got)] { self->on_mode(of, got); });
                   });
 }
 
-void mode_wish::on_mode(const backend::result<backend::group_mode>& got) {
+void mode_wish::on_mode(std::uint64_t of, const backend::result<backend::group_mode>& got) {
     asks_ = false;
     if (closed_ || !goal_) return;
+    if (of != wishes_) return look_in({});  // what was so before the wish says nothing about it
     const auto* const now = std::get_if<backend::group_mode>(&got);
     if (now == nullptr) return look_in(after_failure);
     const auto deadline = boot_clock::now() + answer_timeout_;
     const backend::change_signature signature{goal_->author, base::wall_microseconds() / 1'000};
     const bool is_automatic = now->automation && now->automation->on;
     if (goal_->level && *goal_->level >= now->levels.size()) return goal_.reset();
-    if (goal_->level && goal_->course.is_overruled_by(*now)) return goal_.reset();
+    if (goal_->level && !is_automatic && goal_->course.is_overruled_by(*now)) return goal_.reset();
     if (!goal_->level || now->uses_only(*goal_->level)) {
         if (is_automatic == !goal_->level) return goal_.reset();
         asks_ = true;
@@ -82,10 +86,14 @@ backend::handler<backend::result<backend::group_mode>> mode_wish::look_after() {
     return [self = shared_from_this()](const backend::result<backend::group_mode>& after) {
         const auto* const no = std::get_if<backend::failure>(&after);
         boot_clock::duration pause{};
-        if (no != nullptr)
-            pause = no->code == condition::misuse ? after_refusal / 2 + at_random(after_refusal / 2)
-                                                  : at_random(after_failure);
-        self->reactor_.post([self, pause] {
+        if (no != nullptr) pause = at_random(after_failure);
+        const bool refused = no != nullptr && no->code == condition::misuse;
+        self->reactor_.post([self, pause, refused]() mutable {
+            self->refusals_ = refused ? std::min(self->refusals_ + 1, most_doublings) : 0;
+            if (refused) {
+                const auto longest = after_refusal * (1 << (self->refusals_ - 1));
+                pause = longest / 2 + at_random(longest / 2);
+            }
             self->asks_ = false;
             if (!self->closed_) self->look_in(pause);
         });

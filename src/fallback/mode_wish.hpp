@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,8 +23,9 @@ class mode_wish : public std::enable_shared_from_this<mode_wish> {
     mode_wish(io::reactor& on, backend::mode_switch& in, std::chrono::milliseconds answer_timeout)
         : reactor_(on), in_(in), answer_timeout_(answer_timeout) {}
 
-    // Proposes one step after another until the group uses this level alone, or until the next wish. What
-    // others decide after that stays. A refused step is proposed again, after a pause.
+    // Proposes one step after another until the group uses this level alone, or until the next wish. A
+    // refused step is proposed again, after a pause. Somebody who moves the mode the other way ends the wish;
+    // who says that it shall stay as it is does not.
     void want(std::size_t level, backend::mode_author author);
     // The group changes its mode by itself.
     void want_automatic(backend::mode_author author);
@@ -38,7 +40,7 @@ class mode_wish : public std::enable_shared_from_this<mode_wish> {
     void aim_at(goal next);
     void look_in(boot_clock::duration pause);
     void look();
-    void on_mode(const backend::result<backend::group_mode>& got);
+    void on_mode(std::uint64_t of, const backend::result<backend::group_mode>& got);
     [[nodiscard]] backend::handler<backend::result<backend::group_mode>> look_after();
 
     io::reactor& reactor_;
@@ -47,7 +49,9 @@ class mode_wish : public std::enable_shared_from_this<mode_wish> {
 
     // Only the reactor's thread uses these.
     bool closed_ = false;
-    bool asks_ = false;  // an answer is under way
+    bool asks_ = false;         // an answer is under way
+    std::uint64_t wishes_ = 0;  // so far
+    int refusals_ = 0;          // in a row; more than a few count as a few
     std::optional<goal> goal_;
     io::timer_id timer_;
 };

@@ -61,17 +61,10 @@ std::string address_of(int fd) {
     return name + ':' + port.data();
 }
 
-// -1 with errno.
-int listening_on(const addrinfo& to) {
-    const int fd = ::socket(to.ai_family, to.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to.ai_protocol);
-    if (fd < 0) return fd;
-    const int on = 1;  // so that a program that has just ended does not keep its successor out
-    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (::bind(fd, to.ai_addr, to.ai_addrlen) == 0 && ::listen(fd, connections_that_wait) == 0) return fd;
-    const int why = errno;
-    ::close(fd);
-    errno = why;
-    return -1;
+bool listens(int fd, const addrinfo& on) {
+    const int yes = 1;  // so that a program that has just ended does not keep its successor out
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    return ::bind(fd, on.ai_addr, on.ai_addrlen) == 0 && ::listen(fd, connections_that_wait) == 0;
 }
 
 }  // namespace
@@ -85,8 +78,12 @@ listening_socket listen_on(std::string_view address) {
     if (const int rc = ::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found); rc != 0)
         refuse(address, std::string{"names no host: "} + ::gai_strerror(rc));
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, &::freeaddrinfo};
-    auto fd = base::fork_closed_fd::from([&] { return listening_on(*found); });
-    if (!fd) refuse(address, "cannot be listened on: " + std::generic_category().message(errno));
+    // Bound only when a child can no longer keep a copy.
+    auto fd = base::fork_closed_fd::from([&] {
+        return ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol);
+    });
+    if (!fd) throw std::system_error(errno, std::generic_category(), "config::metrics_listen");
+    if (!listens(fd.get(), *found)) refuse(address, "cannot be listened on: " + std::generic_category().message(errno));
     auto at = address_of(fd.get());
     return {std::move(fd), std::move(at)};
 }

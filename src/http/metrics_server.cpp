@@ -3,11 +3,12 @@
 #include "base/signals_blocked.hpp"
 #include "http/libmicrohttpd.hpp"
 
-#include <holdfast/error.hpp>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <cstring>
 #include <exception>
-#include <optional>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::http {
@@ -77,6 +78,9 @@ MHD_Result on_request(void* server, MHD_Connection* from, const char* path, cons
 metrics_server::metrics_server(std::string_view address, source text) : text_(std::move(text)) {
     const auto& http = microhttpd();
     socket_ = listen_on(address);
+    struct stat before {};
+    ::fstat(socket_.fd.get(), &before);
+    errno = 0;
     const base::signals_blocked meanwhile;  // they are for the program's own threads
     daemon_ =
         http.MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &on_request,
@@ -84,9 +88,12 @@ metrics_server::metrics_server(std::string_view address, source text) : text_(st
                               connections_at_once, MHD_OPTION_CONNECTION_TIMEOUT, seconds_without_traffic,
                               MHD_OPTION_CONNECTION_MEMORY_LIMIT, longest_request, MHD_OPTION_END);
     if (daemon_ != nullptr) return;
-    socket_.fd.release();  // closed already, unless the failure came early
-    throw error(errc::invalid_argument,
-                "config::metrics_listen: the system has no thread or descriptor left for the server");
+    const int why = errno != 0 ? errno : EMFILE;
+    // After some failures the library has closed the socket, and its number may be another file by now.
+    struct stat now {};
+    const bool is_ours = ::fstat(socket_.fd.get(), &now) == 0 && now.st_ino == before.st_ino;
+    if (!is_ours) socket_.fd.release();
+    throw std::system_error(why, std::generic_category(), "config::metrics_listen");
 }
 
 metrics_server::~metrics_server() {

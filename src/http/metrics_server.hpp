@@ -1,4 +1,4 @@
-// Answers GET /metrics, on a thread of its own: a scraper never keeps a lock waiting.
+// Answers GET /metrics, on a thread of its own: locks do not wait for a slow scraper.
 #pragma once
 
 #include "http/listening_socket.hpp"
@@ -18,7 +18,8 @@ class metrics_server {
     // Returns the text to answer with. Called on the server's thread; nothing is answered if it throws.
     using source = std::function<std::string(metrics_format)>;
 
-    // Listens when this returns. Throws holdfast::error (errc::invalid_argument): see listen_on().
+    // Listens when this returns. Throws as listen_on(), and std::system_error if the system has no thread or
+    // descriptor left.
     metrics_server(std::string_view address, source text);
     metrics_server(const metrics_server&) = delete;
     metrics_server& operator=(const metrics_server&) = delete;

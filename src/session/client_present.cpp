@@ -37,6 +37,11 @@ std::optional<bool> client_state::store_is_up() {
     return std::nullopt;
 }
 
+std::optional<bool> client_state::source_is_up() const {
+    if (!source_is_down_) return std::nullopt;
+    return !source_is_down_->load();
+}
+
 bool client_state::is_so(event_kind kind) {
     base::guard lock(mutex_);
     return current_events_.contains(kind);

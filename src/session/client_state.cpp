@@ -39,6 +39,7 @@ std::shared_ptr<client_state> client_state::open(config settings, const store_op
 void client_state::add(opened_policies all) {
     policy_stores_ = std::move(all.stores);
     beside_policies_ = std::move(all.beside);
+    source_is_down_ = std::move(all.source_is_down);
     base::guard lock(mutex_);  // the store's first connection may be up
     for (const auto& one : policy_stores_) on_link_up_.push_back(one.on_link_up);
 }

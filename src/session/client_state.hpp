@@ -44,6 +44,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     struct opened_policies {
         std::vector<policy_store> stores;
         std::shared_ptr<void> beside{};  // what tells them something; ends before them
+        std::shared_ptr<const std::atomic<bool>> source_is_down{};  // config::switch_source, if there is one
     };
     using policy_opener = std::function<opened_policies(client_state&)>;
     [[nodiscard]] static std::shared_ptr<client_state> open(config settings, const store_opener& opener,
@@ -175,6 +176,8 @@ class client_state : public std::enable_shared_from_this<client_state> {
     [[nodiscard]] std::map<const observe::lock_counters*, present> look_at_locks();
     // Whether the client's own store answers; empty: it has not been asked yet.
     [[nodiscard]] std::optional<bool> store_is_up();
+    // Whether config::switch_source can be read; empty: there is none.
+    [[nodiscard]] std::optional<bool> source_is_up() const;
     // Whether what such an event says is so now; of a kind that report_state() was given.
     [[nodiscard]] bool is_so(event_kind kind);
 
@@ -257,6 +260,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
     std::unique_ptr<backend::store> store_;
     std::vector<policy_store> policy_stores_;  // constant from open() to close()
     std::shared_ptr<void> beside_policies_;
+    std::shared_ptr<const std::atomic<bool>> source_is_down_;  // constant from open() on
 
     base::mutex mutex_;
     std::shared_ptr<io::notifier> other_calls_ GUARDED_BY(mutex_);  // made when first needed

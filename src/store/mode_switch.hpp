@@ -25,8 +25,9 @@ struct change_signature {
 // What a client knows of its group without asking.
 struct known_mode {
     std::string group;
-    std::vector<bool> needed;      // which levels; none before the arbiter has answered
-    std::uint64_t epoch = 0;       // counts the changes
+    bool arbiter_is_up = true;     // it has answered the last question
+    std::uint64_t epoch = 0;       // counts the changes; 0: the group has no mode yet, or it is not known
+    std::vector<bool> needed;      // which levels; none before the mode is known
     boot_clock::duration left{0};  // of the mode lease; 0: it has passed, so the client has no valid lease
 };
 

@@ -140,22 +140,29 @@ TEST_F(metrics, say_when_the_breaker_is_open) {
 
 TEST_F(metrics, show_the_mode_of_a_group) {
     const temp_dir folder;
-    client c{settings("joint:mode_lease=1s,group=shop," + redis.url() +
-                      ",sqlite:" + (folder.path() / "locks").string())};
+    client c{settings("joint:mode_lease=1s,group=shop," + redis.url() + "?longest_lease=2s,sqlite:" +
+                          (folder.path() / "locks").string(),
+                      2s)};
     const auto now = [&](const std::string& series) { return in(metrics_text(c), series); };
+    EXPECT_EQ(now("holdfast_mode_lease_seconds{group=\"shop\"}"), std::nullopt) << "nobody has used it yet";
     ASSERT_TRUE(mutex(c, "stock:1").try_acquire_for(patience));
     EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"1\"}"), 1);
     EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"2\"}"), 0);
     EXPECT_TRUE(
         eventually(patience, [&] { return *now("holdfast_mode_lease_seconds{group=\"shop\"}") > 0; }));
-    EXPECT_EQ(now("holdfast_source_up"), 1);
+    EXPECT_EQ(now("holdfast_source_up{source=\"arbiter\"}"), 1);
     const auto before = *now("holdfast_mode_epoch{group=\"shop\"}");
     (void)admin::use_two_levels(c, {.reason = "test"});
     EXPECT_TRUE(
         eventually(patience, [&] { return now("holdfast_mode_needs{group=\"shop\",level=\"2\"}") == 1; }));
     EXPECT_EQ(now("holdfast_mode_needs{group=\"shop\",level=\"1\"}"), 1);
     EXPECT_GT(now("holdfast_mode_epoch{group=\"shop\"}"), before);
-    EXPECT_EQ(of("holdfast_source_up"), std::nullopt) << "without an arbiter";
+    redis.stop();
+    EXPECT_TRUE(eventually(patience, [&] { return now("holdfast_store_up") == 0; }));
+    EXPECT_TRUE(admin::switch_mode(c, 1, {.reason = "test"}).uses_only(1));
+    EXPECT_TRUE(eventually(patience, [&] { return now("holdfast_store_up") == 1; }))
+        << "the level that failed is not needed any more";
+    EXPECT_EQ(of("holdfast_source_up{source=\"arbiter\"}"), std::nullopt) << "without an arbiter";
 }
 
 // Prometheus's own parser and lint.

@@ -45,6 +45,13 @@ std::optional<failure> core::too_long(milliseconds lease) const {
     return std::nullopt;
 }
 
+milliseconds core::within_limits(milliseconds lease) const {
+    for (std::size_t i = 0; i < size(); ++i)
+        if (!wanted.pin || *wanted.pin == i)
+            lease = std::min(lease, wanted.levels[i].longest_lease.value_or(lease));
+    return lease;
+}
+
 void core::name_in(hold& h, std::size_t i) {
     auto& p = h.parts[i];
     if (!p.owner.empty()) return;

@@ -20,6 +20,7 @@ void core::on_mode(const confirmed_mode& now_confirmed) {
     std::vector<std::shared_ptr<round>> waited;
     std::string changed, back;
     std::optional<failure> lost_changes;
+    std::optional<notice> link;
     {
         const base::guard lock(mutex_);
         const auto& r = now_confirmed.what;
@@ -44,9 +45,7 @@ void core::on_mode(const confirmed_mode& now_confirmed) {
             if (!r.history.empty() && !r.history.back().author.reason.empty())
                 changed += ": " + r.history.back().author.reason;
         }
-        if (std::exchange(arbiter_is_down_, false)) back = place_of_arbiter();
-        unusable_ = false;
-        why_none_ = {};
+        if (arbiter_came_back()) back = place_of_arbiter();
         if (is_new) {
             mode_ = r;
             learned_ = now;
@@ -54,6 +53,7 @@ void core::on_mode(const confirmed_mode& now_confirmed) {
             forget_passed_sessions(now);
             leave_other_levels();
             watch_anew();
+            link = news_of_link();
         }
         asked_ = std::max(asked_, now_confirmed.asked);
         follow_sessions(now);
@@ -71,11 +71,26 @@ void core::on_mode(const confirmed_mode& now_confirmed) {
         given_.notify({.what = notice::change::switched, .detail = changed});
         given_.notify({.what = notice::change::bounds_moved});
     }
+    if (link) given_.notify(*link);
     for (const auto& h : to_move) move(h);
     for (const auto& to : waited) {
         given_.reactor.cancel(to->timer);
         next_level(to);
     }
+}
+
+bool core::arbiter_came_back() {
+    unusable_ = false;
+    why_none_ = {};
+    return std::exchange(arbiter_is_down_, false);
+}
+
+void core::on_answer_of_arbiter() {
+    const bool back = [&] {
+        const base::guard lock(mutex_);
+        return arbiter_came_back();
+    }();
+    if (back) given_.notify({.what = notice::change::source_up, .detail = place_of_arbiter()});
 }
 
 void core::on_failure(const failure& why) {

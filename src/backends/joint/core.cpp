@@ -63,6 +63,11 @@ void core::open(level_opener opener) {
                                   [weak = weak_from_this()](const failure& why) {
                                       if (const auto self = weak.lock(); self && !self->closed())
                                           self->on_failure(why);
+                                  },
+                              .unused =
+                                  [weak = weak_from_this()] {
+                                      if (const auto self = weak.lock(); self && !self->closed())
+                                          self->on_answer_of_arbiter();
                                   }});
     } catch (...) {
         close();

@@ -89,7 +89,9 @@ class core : public std::enable_shared_from_this<core> {
     struct a_level {
         config settings;
         std::unique_ptr<backend::store> store;
-        std::shared_ptr<const bound> session;  // with the last grant; guarded by the core's mutex
+        // Guarded by the core's mutex:
+        std::shared_ptr<const bound> session;  // with the last grant
+        std::optional<notice> link{};          // link_up or link_down, the latest
     };
 
     void open_arbiter(level_opener opener);
@@ -108,6 +110,7 @@ class core : public std::enable_shared_from_this<core> {
     // No level that the group may come to use grants such a lease, or keeps it: a lease must outlive each
     // change of the mode.
     [[nodiscard]] std::optional<failure> too_long(milliseconds lease) const;
+    [[nodiscard]] milliseconds within_limits(milliseconds lease) const;
     [[nodiscard]] failure why_no_mode() const REQUIRES(mutex_);
     [[nodiscard]] bool may_grant(time_point now) const REQUIRES(mutex_);
 
@@ -123,6 +126,9 @@ class core : public std::enable_shared_from_this<core> {
     // --- changes of the mode
     void on_mode(const confirmed_mode& now);
     void on_failure(const failure& why);
+    // It answers, so what it failed with before is over.
+    void on_answer_of_arbiter();
+    [[nodiscard]] bool arbiter_came_back() REQUIRES(mutex_);
     void move(const hold_ptr& h);
     void on_moved(const hold_ptr& h, std::size_t level, const owner_id& as, std::uint64_t epoch,
                   const attempt_answer& got);
@@ -139,6 +145,11 @@ class core : public std::enable_shared_from_this<core> {
     void free_what_is_over(time_point now) REQUIRES(mutex_);
     void on_notice(std::size_t level, const notice& n);
     void on_session_lost(std::size_t level, const notice& n);
+    void on_link(std::size_t level, const notice& n);
+    // What to report of the links to the levels that the mode needs: down, if one of them is.
+    [[nodiscard]] std::optional<notice> link_of_needed() const REQUIRES(mutex_);
+    // The same, if it was reported otherwise.
+    [[nodiscard]] std::optional<notice> news_of_link() REQUIRES(mutex_);
 
     // --- automatic changes
     void begin_automation();
@@ -190,6 +201,7 @@ class core : public std::enable_shared_from_this<core> {
     failure why_none_ GUARDED_BY(mutex_);       // the arbiter's last failure
     bool unusable_ GUARDED_BY(mutex_) = false;  // this client cannot use what the arbiter has
     bool arbiter_is_down_ GUARDED_BY(mutex_) = false;
+    std::optional<notice::change> link_told_ GUARDED_BY(mutex_);  // link_up or link_down
     std::shared_ptr<bound> bound_ GUARDED_BY(mutex_);
     holds holds_ GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<round>> waiting_ GUARDED_BY(mutex_);  // for a mode

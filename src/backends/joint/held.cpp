@@ -86,11 +86,8 @@ void core::send_renewals(const std::shared_ptr<renewals>& r) {
                 r->answers.emplace_back(not_held{});
                 continue;
             }
-            // A thread that took the lock over from another one may want more than the attempt asked for.
-            if (auto no = too_long(r->asked[i].lease)) {
-                r->answers.emplace_back(refused{*std::move(no), {}});
-                continue;
-            }
+            // A nested hold may want more than a level gives that is not in use now.
+            r->asked[i].lease = within_limits(r->asked[i].lease);
             r->answers.emplace_back(unknown{r->needed.empty() ? why_no_mode() : lacks});
             if (r->needed.empty()) continue;
             if (!h->holds_all(r->needed)) {

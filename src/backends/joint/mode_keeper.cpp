@@ -89,6 +89,7 @@ void mode_keeper::on_read(const backend::result<register_value>& got, time_point
         return fail({make_error_code(errc::unavailable), "it has lost the mode: its register is empty", {}},
                     done);
     if (!is_needed_) {
+        with_.unused();
         auto unused = first_mode(with_.agreed);
         unused.epoch = 0;
         return done(confirmed_mode{std::move(unused), asked});

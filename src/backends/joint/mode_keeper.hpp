@@ -34,6 +34,7 @@ struct mode_keeper_tools {
     // On the reactor's thread.
     std::function<void(const confirmed_mode&)> confirmed;
     std::function<void(const backend::failure&)> failed;
+    std::function<void()> unused;  // the arbiter answers, and the group has no mode yet
 };
 
 // Thread-safe. What it does runs on the reactor's thread.

@@ -9,6 +9,7 @@ namespace holdfast::joint_backend {
 known_mode core::known() const {
     known_mode all{.group = wanted.group, .needed = std::vector<bool>(size())};
     const base::guard lock(mutex_);
+    all.arbiter_is_up = !arbiter_is_down_;
     if (mode_) {
         all.epoch = mode_->epoch;
         for (const auto i : mode_->needed) all.needed[i] = true;
@@ -29,10 +30,6 @@ std::string core::place_of_arbiter() const { return "the arbiter, " + base::prin
 void core::on_notice(std::size_t i, const notice& n) {
     using change = notice::change;
     if (closed()) return;
-    const bool needed = [&] {
-        const base::guard lock(mutex_);
-        return mode_ && std::ranges::find(mode_->needed, i) != mode_->needed.end();
-    }();
     switch (n.what) {
         case change::session_lost: return on_session_lost(i, n);
         case change::evicted: {
@@ -53,15 +50,45 @@ void core::on_notice(std::size_t i, const notice& n) {
             return;
         }
         case change::link_up:
-        case change::link_down:
-            if (!needed) return;
-            [[fallthrough]];
+        case change::link_down: return on_link(i, n);
         default: {
             auto own = n;
             own.detail = place(i) + (n.detail.empty() ? "" : ": " + n.detail);
             given_.notify(own);
         }
     }
+}
+
+void core::on_link(std::size_t i, const notice& n) {
+    std::optional<notice> news;
+    {
+        const base::guard lock(mutex_);
+        levels_[i]->link = n;
+        levels_[i]->link->detail = place(i) + (n.detail.empty() ? "" : ": " + n.detail);
+        if (!mode_ || std::ranges::find(mode_->needed, i) == mode_->needed.end()) return;
+        news = link_of_needed();
+        if (!news) return;
+        link_told_ = news->what;
+    }
+    given_.notify(*news);
+}
+
+std::optional<notice> core::link_of_needed() const {
+    std::optional<notice> all;
+    for (const auto i : mode_->needed) {
+        const auto& link = levels_[i]->link;
+        if (link && link->what == notice::change::link_down) return link;
+        if (!link) return std::nullopt;
+        all = link;
+    }
+    return all;
+}
+
+std::optional<notice> core::news_of_link() {
+    auto now = link_of_needed();
+    if (!now || link_told_ == now->what) return std::nullopt;
+    link_told_ = now->what;
+    return now;
 }
 
 // All that was held there is lost. Where the mode does not need that level nobody minds.

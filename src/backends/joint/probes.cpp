@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -43,7 +44,8 @@ void core::begin_automation() {
             [weak = weak_from_this()](std::size_t i, time_point deadline, auto done) {
                 if (const auto self = weak.lock(); self && !self->closed())
                     self->try_level(i, deadline, [done = std::move(done)](const std::optional<failure>& no) {
-                        done(!no);
+                        // A client without the right to this lock cannot know whether other locks work.
+                        done(!no || no->code == condition::misuse);
                     });
             },
         .change =
@@ -58,8 +60,15 @@ void core::begin_automation() {
 
 // A lock is written and removed: a server that only reads, or that may have forgotten locks, does not work.
 void core::try_level(std::size_t i, time_point deadline, handler<std::optional<failure>> done) {
+    if (!given_.reactor.in_thread())  // the calling thread lends itself to another level's I/O
+        return given_.reactor.post(
+            [self = shared_from_this(), i, deadline, done = std::move(done)]() mutable {
+                if (self->closed()) return done(closing());
+                self->try_level(i, deadline, std::move(done));
+            });
+    const auto lease = std::min(probe_lease, wanted.levels[i].longest_lease.value_or(probe_lease));
     const attempt_request r{
-        .key = probed_lock(), .owner = level(i).new_owner(kind::native, 1), .lease = probe_lease};
+        .key = probed_lock(), .owner = level(i).new_owner(kind::native, 1), .lease = lease};
     level(i).attempt(
         r, deadline,
         [self = shared_from_this(), i, owner = r.owner, done = std::move(done)](attempt_answer got) mutable {
@@ -71,9 +80,7 @@ void core::try_level(std::size_t i, time_point deadline, handler<std::optional<f
                         self->end_probe(i, owner);
                     else if (std::holds_alternative<unknown>(got))
                         self->undo_soon(i, probed_lock(), owner, probe_lease);
-                    // A client without the right to this lock cannot know whether other locks work.
-                    const auto* const no = std::get_if<refused>(&got);
-                    if (no != nullptr && no->code != condition::misuse) return done(no->why());
+                    if (const auto* const no = std::get_if<refused>(&got)) return done(no->why());
                     if (const auto* const none = std::get_if<unknown>(&got)) return done(*none);
                     done(std::nullopt);
                 });
