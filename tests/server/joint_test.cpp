@@ -114,6 +114,23 @@ TEST_F(joint, level_that_grants_no_locks_is_refused_unless_forced) {
     EXPECT_TRUE(admin::switch_mode(admin, 0, {.reason = "test", .force = true}).uses_only(0));
 }
 
+// With two levels in use each lock needs both, so it is no place to stop.
+TEST_F(joint, change_under_way_waits_for_a_level_that_comes_back) {
+    change_to(1);
+    std::future<bool> restarted;
+    const auto stop = [&](const admin::group_mode& now) {
+        if (now.needed.size() != 2) return;
+        redis.stop();
+        restarted = in_background([&] {
+            const bool over = eventually(patience, [&] { return admin::mode(b).must_last == 0ms; });
+            redis.start();  // and it grants nothing for its longest_lease
+            return over;
+        });
+    };
+    EXPECT_TRUE(admin::switch_mode(admin, 0, {.reason = "test", .on_step = stop}).uses_only(0));
+    EXPECT_TRUE(restarted.get());
+}
+
 // Both levels are needed, and either excludes.
 TEST_F(joint, takes_both_levels_or_none_while_it_changes) {
     use_both();
