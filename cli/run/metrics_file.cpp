@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <system_error>
@@ -20,6 +21,8 @@
 namespace holdfast::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::string_view last_success = "holdfast_run_last_success_timestamp_seconds";
 
@@ -63,6 +66,14 @@ class new_file {
     int fd_ = -1;
 };
 
+// A link stays one: the file that it leads to is replaced.
+std::string behind_links(std::string path) {
+    constexpr int most_links = 40;  // as the kernel
+    for (int i = 0; i < most_links && fs::is_symlink(path); ++i)
+        path = (fs::path{path}.parent_path() / fs::read_symlink(path)).string();
+    return path;
+}
+
 // The value behind `series` ("name{labels} ") in the file; 0: there is none.
 double value_in(const std::string& path, std::string_view series) {
     std::ifstream in{path};
@@ -89,7 +100,7 @@ std::string joined(const std::vector<std::string>& locks) {
 }  // namespace
 
 metrics_file::metrics_file(std::string path, const std::vector<std::string>& locks)
-    : path_(std::move(path)), locks_(joined(locks)) {
+    : path_(behind_links(std::move(path))), locks_(joined(locks)) {
     const new_file tried{path_};
     struct stat about {};
     if (::stat(path_.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
@@ -104,7 +115,7 @@ std::string metrics_file::text_of(double last, int exit_code, const run_times& t
         to.gauge(name, help);
         to.add({{"lock", locks_}}, value);
     };
-    gauge(last_success, "When a run with this lock last ended with 0; 0: never.", last);
+    gauge(last_success, "When a command under this lock last ended with 0; 0: never.", last);
     gauge("holdfast_run_last_end_timestamp_seconds", "When the last run ended.",
           static_cast<double>(base::wall_microseconds()) / 1e6);
     gauge("holdfast_run_exit_code", "Exit code of the last run.", exit_code);
@@ -117,7 +128,8 @@ std::string metrics_file::text_of(double last, int exit_code, const run_times& t
 
 void metrics_file::write(int exit_code, const run_times& times) const {
     auto last = static_cast<double>(base::wall_microseconds()) / 1e6;
-    if (exit_code != 0) {
+    // Code 0 without a run: the lock was busy, and -E 0 says that this is well.
+    if (exit_code != 0 || !times.ran) {
         const auto text = text_of(0, 0, {});
         const auto at = text.find('\n' + std::string{last_success} + '{') + 1;
         // A name may have a space, the value has none.

@@ -80,10 +80,12 @@ listening_socket listen_on(std::string_view address) {
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned{found, &::freeaddrinfo};
     // Bound only when a child can no longer keep a copy.
     auto fd = base::fork_closed_fd::from([&] {
-        return ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, found->ai_protocol);
+        return ::socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                        found->ai_protocol);
     });
     if (!fd) throw std::system_error(errno, std::generic_category(), "config::metrics_listen");
-    if (!listens(fd.get(), *found)) refuse(address, "cannot be listened on: " + std::generic_category().message(errno));
+    if (!listens(fd.get(), *found))
+        refuse(address, "cannot be listened on: " + std::generic_category().message(errno));
     auto at = address_of(fd.get());
     return {std::move(fd), std::move(at)};
 }

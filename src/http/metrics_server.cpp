@@ -17,7 +17,7 @@ namespace {
 
 // Enough for several scrapers; more wait until one of them has ended.
 constexpr unsigned connections_at_once = 16;
-constexpr unsigned seconds_without_traffic = 30;  // longer than most scrapers pause
+constexpr unsigned seconds_without_traffic = 5;  // so slow connections keep no scraper out for long
 constexpr std::size_t longest_request = 16 * 1024;
 
 struct answer {

@@ -57,6 +57,26 @@ TEST_F(run_metrics, are_written_where_the_command_was_not_run) {
     EXPECT_EQ(metric("holdfast_run_exit_code"), 69);
 }
 
+// The lock was busy, and -E 0 only says that this is well.
+TEST_F(run_metrics, do_not_take_a_busy_lock_for_a_success) {
+    hold_as_another_client("a");
+    EXPECT_EQ(measured({"-n", "-E", "0", "a", "--", "true"}).code, 0);
+    EXPECT_EQ(metric("holdfast_run_last_success_timestamp_seconds"), 0);
+}
+
+TEST_F(run_metrics, replace_the_file_behind_a_link) {
+    const auto behind = folder.path() / "behind.prom";
+    fs::create_symlink("behind.prom", file);
+    EXPECT_EQ(measured({"a", "--", "true"}).code, 0);
+    EXPECT_TRUE(fs::is_symlink(file));
+    EXPECT_TRUE(fs::is_regular_file(behind));
+    EXPECT_EQ(metric("holdfast_run_exit_code"), 0);
+    fs::remove(file);
+    fs::create_symlink("/dev/null", file);
+    EXPECT_NE(measured({"a", "--", "true"}).code, 0);
+    EXPECT_TRUE(fs::is_symlink(file));
+}
+
 TEST_F(run_metrics, several_locks_are_one_label) {
     EXPECT_EQ(measured({"b", "a\"c", "--", "true"}).code, 0);
     EXPECT_EQ(metric("holdfast_run_exit_code", "b,a\\\"c"), 0);

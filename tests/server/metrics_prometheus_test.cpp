@@ -22,6 +22,8 @@ exposed read(const std::string& text) {
     exposed all;
     std::istringstream lines{text};
     for (std::string line; std::getline(lines, line);) {
+        if (const auto one = line.find("le=\"1.0\""); one != std::string::npos)
+            line.replace(one, 8, "le=\"1\"");
         const auto space = line.rfind(' ');
         if (line.starts_with('#'))
             all.about[line.substr(0, line.find(' ', 7))] = line.substr(line.find(' ', 7));

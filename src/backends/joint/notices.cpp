@@ -86,6 +86,9 @@ std::optional<notice> core::link_of_needed() const {
 
 std::optional<notice> core::news_of_link() {
     auto now = link_of_needed();
+    // A level that has reported nothing has not failed; what is told has.
+    if (!now && link_told_ == notice::change::link_down)
+        now = notice{.what = notice::change::link_up, .detail = place(mode_->needed.front())};
     if (!now || link_told_ == now->what) return std::nullopt;
     link_told_ = now->what;
     return now;

@@ -68,8 +68,16 @@ std::span<const needed_option> needed_in(std::string_view url) {
     return {};
 }
 
+// Clients in two folders would mean two files, and exclude nobody.
+void refuse_relative_path(std::string_view url, const std::string& of) {
+    const auto scheme = url.substr(0, url.find(':') + 1);
+    if ((scheme == "sqlite:" || scheme == "file:") && !url.substr(scheme.size()).starts_with('/'))
+        bad_url(of + " needs a path that begins with \"/\": it must be the same for all clients.");
+}
+
 std::string url_of_level(std::string_view url, std::size_t number) {
     std::string made{url};
+    refuse_relative_path(url, "level " + std::to_string(number));
     const auto scheme = url.substr(0, url.find(':'));
     if (scheme == "local" || scheme == "redlock" || scheme == "joint")
         bad_url(
@@ -119,6 +127,7 @@ void apply_setting(joint_config& to, std::string_view item) {
     } else {
         if (value.starts_with("local:"))
             bad_url("arbiter=local: ends with this process, so no other would hear of a change.");
+        refuse_relative_path(value, "arbiter=");
         to.arbiter = {std::string{value}, base::store_place(value)};
     }
 }

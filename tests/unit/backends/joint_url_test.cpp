@@ -85,6 +85,8 @@ TEST(joint_url, what_cannot_be_is_refused_with_the_reason) {
              {"joint:arbiter=zk://h1,h2/x,MODE_LEASE=5s,redis://a,zk://h", "\"MODE_LEASE\" is unknown"},
              {"joint:redis://a?db=1,mode_lease =5s,zk://h", "\"mode_lease \" is unknown"},
              {"joint:arbiter=sqlite:/a,,redis://a,zk://h", "two commas"},
+             {"joint:redis://a,sqlite:locks.db", "level 2 needs a path that begins with \"/\""},
+             {"joint:arbiter=file:locks,redis://a,zk://h", "arbiter= needs a path that begins with"},
              {"joint:arbiter=local:x,redis://a,zk://h", "arbiter=local: ends with this process"},
              {"joint:redis://a,joint:redis://b", "made of stores itself"}}) {
         const auto why = test::message_of([&, url = url] { (void)parse_url(url); });
