@@ -49,7 +49,9 @@ TEST_F(async_release_in_trouble, returns_no_time_before_a_handed_off_lock_is_fre
     const auto end = async_release(std::move(held), use_future()).get();
     EXPECT_EQ(end, release_outcome::unknown_until);
     const auto now = boot_clock::now();
-    EXPECT_GE(end.until, now + pttl(server, "job"));
+    if (const auto left = pttl(server, "job"); left > 0ms) {
+        EXPECT_GE(end.until, now + left);
+    }
 }
 
 TEST_F(async_release_in_trouble, returns_the_latest_end_of_a_lease_whose_state_is_unknown) {

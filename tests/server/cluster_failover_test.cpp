@@ -139,7 +139,9 @@ TEST(uncovered_slot, gives_try_later_and_works_when_it_is_served_again) {
         ASSERT_EQ(three.server(n).command({"CLUSTER", "DELSLOTS", slot}).text, "OK");
     const stopwatch since;
     EXPECT_EQ(code_of([&] { (void)lock.try_lock(); }), condition::try_later);
-    EXPECT_EQ(code_of([&] { (void)again.try_acquire_for(1s * slower); }), condition::try_later);
+    // On a slow machine its last request has no answer yet when the wait is over.
+    const auto code = code_of([&] { (void)again.try_acquire_for(1s * slower); });
+    EXPECT_TRUE(code == condition::try_later || code == errc::unknown_outcome) << code.message();
     EXPECT_LT(since.took(), 2 * answer_timeout + 1s * slower + slack);
     ASSERT_EQ(three.server(owner).command({"CLUSTER", "ADDSLOTS", slot}).text, "OK");
     EXPECT_TRUE(eventually(patience, [&] {

@@ -203,11 +203,15 @@ TEST_P(joint_arbiter, outage_between_two_modes_ends_leases_and_only_delays_the_c
     EXPECT_TRUE(events.has(event_kind::source_down));
     EXPECT_FALSE(held.valid());
     std::error_code ec;
+    // Unknown, if the mode lease ended while a level was asked.
+    const auto fails = [](std::error_code code) {
+        return code == errc::unavailable || code == errc::unknown_outcome;
+    };
     EXPECT_FALSE(mutex(a, "other").try_acquire(ec));
-    EXPECT_EQ(ec, errc::unavailable);
+    EXPECT_TRUE(fails(ec)) << ec.message();
     EXPECT_FALSE(ready(change, between.must_last)) << "its second step is due, and has no answer";
     EXPECT_FALSE(mutex(b, "other").try_acquire(ec));
-    EXPECT_EQ(ec, errc::unavailable);
+    EXPECT_TRUE(fails(ec)) << ec.message();
 
     chosen->resume();
     ASSERT_TRUE(ready(change, patience));

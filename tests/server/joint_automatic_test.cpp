@@ -103,7 +103,7 @@ TEST_F(joint_automatic, operator_is_not_refused_because_the_group_changes_its_mo
 TEST_F(joint_automatic, another_operator_is_told) {
     const auto why = message_of([&] {
         const auto change_too = [&](const admin::group_mode&) {
-            (void)admin::switch_mode(a, 0, {.by = "li", .reason = "no"});
+            (void)admin::switch_mode(a, 0, {.by = "li", .reason = "no", .force = true});
         };
         (void)admin::switch_mode(b, 1, {.by = "wu", .reason = "upgrade", .on_step = change_too});
     });

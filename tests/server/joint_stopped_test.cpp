@@ -91,8 +91,8 @@ class stopped_client : public ::testing::TestWithParam<journey> {
         auto mine = mutex(b, "stock").try_acquire_for(patience);
         if (!GetParam().returns) return mine;
         client first{settings("sqlite:" + path("first"))};
-        // The group needs this level again, and the stopped client still has the lock there.
-        EXPECT_TRUE(admin::evict(first, "stock", {.wait = 1ms}));
+        // The group needs this level again, and the stopped client may still have the lock there.
+        (void)admin::evict(first, "stock", {.wait = 1ms});
         EXPECT_TRUE(eventually(patience, [&] { return admin::inspect(first, "stock").holders.empty(); }));
         (void)admin::switch_mode(b, 0, {.by = "test", .reason = "test"});
         return mine;
