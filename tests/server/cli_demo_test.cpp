@@ -1,6 +1,7 @@
 // `holdfast demo` shows what it promises: services without a shared lock sell what they do not have.
 #include "cli_show.hpp"
 #include "support/redis_server.hpp"
+#include "support/send_signal.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -175,7 +176,7 @@ TEST_F(demo_in_progress, ends_its_processes_when_killed) {
 
 TEST_F(demo_in_progress, reports_a_service_that_dies) {
     ASSERT_TRUE(started_) << run_.errors() << run_.output();
-    ::kill(children_.back(), SIGKILL);
+    send_signal(children_.back(), SIGKILL);
     EXPECT_EQ(run_.wait(patience), 70);
     EXPECT_NE(run_.errors().find("was killed by signal 9"), std::string::npos) << run_.errors();
     EXPECT_TRUE(all_gone(children_));

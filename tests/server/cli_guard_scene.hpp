@@ -2,6 +2,7 @@
 #pragma once
 
 #include "server/cli_scene.hpp"
+#include "support/send_signal.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +18,7 @@ class guarded_command : public command_test {
     // Kills what a failed test has left behind.
     ~guarded_command() override {
         for (const auto pid : pids_) {
-            if (pid > 0 && !is_dead(pid)) ::kill(pid, SIGKILL);
+            if (pid > 0 && !is_dead(pid)) send_signal(pid, SIGKILL);
         }
     }
     pid_t pid_of(child_process& command, const std::string& name) {

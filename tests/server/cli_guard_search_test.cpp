@@ -1,6 +1,7 @@
 // How the guard of `holdfast run` treats processes that are hard to find or cannot be ended.
 #include "server/cli_guard_scene.hpp"
 #include "server/scene.hpp"
+#include "support/send_signal.hpp"
 #include "support/stalls.hpp"
 
 #include <sys/resource.h>
@@ -160,7 +161,7 @@ TEST_F(guarded_command, of_another_user_is_waited_for_and_reported) {
         command.wait_for_output("1 process of another user cannot be ended; waiting for it", patience))
         << command.errors();
     EXPECT_TRUE(is_held("a"));
-    ::kill(pid, SIGKILL);
+    send_signal(pid, SIGKILL);
     EXPECT_EQ(outcome_of(command).code, 75);
 }
 

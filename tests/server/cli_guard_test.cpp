@@ -2,6 +2,7 @@
 // stopped.
 #include "server/cli_guard_scene.hpp"
 #include "support/background.hpp"
+#include "support/send_signal.hpp"
 
 #include <cerrno>
 #include <filesystem>
@@ -136,7 +137,7 @@ TEST_F(guarded_command, guard_ignores_signals) {
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     const auto guard = parent_of(pid_of(command, "pid"));
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGALRM, SIGTSTP, SIGTTIN, SIGPIPE})
-        ::kill(guard, signal);
+        send_signal(guard, signal);
     command.write("\n");
     EXPECT_EQ(outcome_of(command).code, 5);
     EXPECT_TRUE(is_dead(guard));
@@ -146,7 +147,7 @@ TEST_F(guarded_command, without_its_guard_is_killed_with_descendants_before_the_
     for (const auto* const policy : {"term", "ignore"}) {
         auto command = start({"run", "--on-loss", policy, "a", "--", "sh", "-c", family});
         const auto pids = pids_of(command, members);
-        ::kill(parent_of(pids.front()), SIGKILL);
+        send_signal(parent_of(pids.front()), SIGKILL);
         ASSERT_TRUE(eventually(patience, [&] {
             const bool free = !is_held("a");
             EXPECT_TRUE(!free || all_dead(pids)) << policy;
@@ -166,7 +167,7 @@ TEST_F(guarded_command, run_without_a_guard_spares_what_was_started_before_its_e
         "exec \"$0\" run a -- sh -c 'echo \"pid: $$\"; exec sleep 100'");
     const auto before = pid_of(command, "before");
     const auto pid = pid_of(command, "pid");
-    ::kill(parent_of(pid), SIGKILL);
+    send_signal(parent_of(pid), SIGKILL);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
     EXPECT_TRUE(is_dead(pid));
     EXPECT_FALSE(is_dead(before));
@@ -180,7 +181,7 @@ TEST_F(guarded_command, run_without_a_guard_spares_orphans_of_its_other_children
     command.write("\n");
     const auto later = pid_of(command, "later");
     EXPECT_TRUE(eventually(patience, [&] { return parent_of(later) == command.pid(); }));
-    ::kill(parent_of(pid), SIGKILL);
+    send_signal(parent_of(pid), SIGKILL);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGKILL);
     EXPECT_TRUE(is_dead(pid));
     EXPECT_FALSE(is_dead(later));
@@ -193,7 +194,7 @@ TEST_F(guarded_command, that_has_ended_leaves_no_zombies_while_run_holds_its_loc
     const auto pid = pid_of(command, "pid");
     EXPECT_TRUE(eventually(patience, [&] { return is_dead(pid); }));
     command.write("\n");
-    EXPECT_TRUE(eventually(patience, [&] { return ::kill(left, 0) != 0 && errno == ESRCH; }));
+    EXPECT_TRUE(eventually(patience, [&] { return send_signal(left, 0) != 0 && errno == ESRCH; }));
     command.signal(SIGTERM);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
 }
@@ -207,9 +208,9 @@ TEST_F(guarded_command, whose_stops_fill_the_link_to_a_stopped_run_keeps_its_exi
     command.pause();
     // The link holds fewer than 300.
     for (int i = 0; i < 1000; ++i) {
-        ::kill(pid, SIGSTOP);
+        send_signal(pid, SIGSTOP);
         ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid) && is_asleep(guard); }));
-        ::kill(pid, SIGCONT);
+        send_signal(pid, SIGCONT);
         ASSERT_TRUE(eventually(patience, [&] { return !is_stopped(pid); }));
     }
     command.write("\n");
@@ -234,7 +235,7 @@ TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {
         // Once is nearly always enough. What matters is that it stays stopped.
         ASSERT_TRUE(eventually(patience,
                                [&] {
-                                   ::kill(pid, signal);
+                                   send_signal(pid, signal);
                                    return is_stopped(pid);
                                }))
             << "signal " << signal << ", state " << line_of(pid, "State:") << ", blocked "
@@ -251,9 +252,9 @@ TEST_F(guarded_command, that_is_stopped_without_a_terminal_keeps_its_lock) {
             EXPECT_FALSE(is_stopped(holdfast));
         }
         EXPECT_TRUE(is_stopped(pid));
-        ::kill(holdfast, SIGCONT);
+        send_signal(holdfast, SIGCONT);
         EXPECT_TRUE(eventually(patience, [&] { return !is_stopped(pid); })) << "CONT is forwarded";
-        ::kill(holdfast, SIGTERM);
+        send_signal(holdfast, SIGTERM);
         EXPECT_TRUE(command.wait_for_output("code=143", patience)) << command.output();
     }
 }
@@ -263,10 +264,10 @@ TEST_F(guarded_command, that_is_stopped_obeys_signals_that_end_it) {
         auto command = start_shell(as_a_job_without_a_terminal);
         const auto holdfast = pid_of(command, "run");
         const auto pid = pid_of(command, "pid");
-        ::kill(pid, SIGSTOP);
+        send_signal(pid, SIGSTOP);
         ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
         ASSERT_TRUE(is_renewed());  // by now the guard has reported the stop
-        ::kill(holdfast, signal);
+        send_signal(holdfast, signal);
         EXPECT_TRUE(command.wait_for_output("code=" + std::to_string(128 + signal), patience))
             << command.output();
     }
@@ -275,7 +276,7 @@ TEST_F(guarded_command, that_is_stopped_obeys_signals_that_end_it) {
 TEST_F(guarded_command, that_is_stopped_is_ended_when_its_lock_is_lost) {
     auto command = start_shell(as_a_job_without_a_terminal);
     const auto pid = pid_of(command, "pid");
-    ::kill(pid, SIGSTOP);
+    send_signal(pid, SIGSTOP);
     ASSERT_TRUE(eventually(patience, [&] { return is_stopped(pid); }));
     server.command({"DEL", "a"});
     EXPECT_TRUE(command.wait_for_output("code=75", patience)) << command.output() << command.errors();

@@ -1,5 +1,6 @@
 // A guard of `holdfast run` that is suspended or cannot be started.
 #include "server/cli_guard_scene.hpp"
+#include "support/send_signal.hpp"
 
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -18,7 +19,7 @@ namespace {
 TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_stopped) {
     auto command = start({"run", "a", "--", "sh", "-c", "echo \"pid: $$\"; read x; exit 5"});
     const auto guard = parent_of(pid_of(command, "pid"));
-    ::kill(guard, SIGSTOP);
+    send_signal(guard, SIGSTOP);
     command.write("\n");
     EXPECT_EQ(outcome_of(command).code, 5);
     EXPECT_TRUE(is_dead(guard));
@@ -27,7 +28,7 @@ TEST_F(guarded_command, keeps_its_exit_code_though_its_guard_is_stopped) {
 TEST_F(guarded_command, is_ended_with_all_descendants_though_its_guard_is_stopped) {
     auto command = start({"run", "--ttl", lasting(3s), "a", "--", "sh", "-c", family});
     const auto pids = pids_of(command, members);
-    ::kill(parent_of(pids.front()), SIGSTOP);
+    send_signal(parent_of(pids.front()), SIGSTOP);
     free_as_another_client("a");
     EXPECT_EQ(outcome_of(command).code, 75);
     EXPECT_TRUE(all_dead(pids));
@@ -123,7 +124,7 @@ bool kill_next_fork_of(pid_t process, const std::function<void()>& make_it_fork)
     }
     unsigned long forked = 0;
     ::ptrace(PTRACE_GETEVENTMSG, process, nullptr, &forked);
-    ::kill(static_cast<pid_t>(forked), SIGKILL);
+    send_signal(static_cast<pid_t>(forked), SIGKILL);
     while (::waitpid(static_cast<pid_t>(forked), &status, __WALL) > 0 && !WIFSIGNALED(status)) {
     }
     return ::ptrace(PTRACE_DETACH, process, nullptr, nullptr) == 0;

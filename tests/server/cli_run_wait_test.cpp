@@ -1,6 +1,7 @@
 // `holdfast run` while it waits for one lock or several.
 #include "server/cli_run_scene.hpp"
 #include "server/scene.hpp"
+#include "support/send_signal.hpp"
 
 #include <algorithm>
 
@@ -66,7 +67,7 @@ TEST_F(run_command, wait_obeys_signals_though_nobody_reads_its_messages) {
     }));
     command.signal(SIGTERM);
     EXPECT_EQ(outcome_of(command).code, 128 + SIGTERM);
-    ::kill(sleeper, SIGKILL);
+    send_signal(sleeper, SIGKILL);
 }
 
 // A wait that is shorter than the setting answer_timeout asks only once.

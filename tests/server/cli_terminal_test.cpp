@@ -1,5 +1,6 @@
 // `holdfast run` on a terminal: job control, as a shell and its jobs expect it.
 #include "server/cli_scene.hpp"
+#include "support/send_signal.hpp"
 #include "support/unique_fd.hpp"
 
 #include <fcntl.h>
@@ -41,7 +42,7 @@ class person {
         terminal_.reset(master);
     }
     ~person() {
-        ::kill(shell_, SIGKILL);
+        send_signal(shell_, SIGKILL);
         terminal_.reset();  // hangs up: what runs in the foreground ends
         ::waitpid(shell_, nullptr, 0);
     }

@@ -3,6 +3,7 @@
 #include "support/background.hpp"
 #include "support/errors.hpp"
 #include "support/forked.hpp"
+#include "support/send_signal.hpp"
 
 #include <holdfast/holdfast.hpp>
 
@@ -133,7 +134,7 @@ TEST_F(file_locks, are_not_kept_by_a_forked_child_that_outlives_its_parent) {
     EXPECT_FALSE(stock.try_acquire());
     parent.signal(SIGKILL);
     EXPECT_TRUE(stock.try_acquire_for(patience));
-    EXPECT_EQ(::kill(child, SIGKILL), 0) << "it still lives";
+    EXPECT_EQ(send_signal(child, SIGKILL), 0) << "it still lives";
 }
 
 TEST_F(file_locks, are_not_kept_by_a_program_that_the_holder_has_started) {
@@ -155,7 +156,7 @@ TEST_F(file_locks, are_not_kept_by_a_program_that_the_holder_has_started) {
     const auto program = std::stoi(parent.output().substr(std::string{"started "}.size()));
     parent.signal(SIGKILL);
     EXPECT_TRUE(stock.try_acquire_for(patience));
-    EXPECT_EQ(::kill(program, SIGKILL), 0) << "it still runs";
+    EXPECT_EQ(send_signal(program, SIGKILL), 0) << "it still runs";
 }
 
 TEST_F(file_locks, stay_held_when_a_forked_child_ends_and_the_child_may_lock_by_itself) {
@@ -190,7 +191,7 @@ TEST_F(file_locks, released_by_the_parent_are_free_although_a_child_has_a_copy) 
         const bool released = held.release() == release_outcome::released;
         up.report("released");
         (void)up.await_line();
-        ::kill(program, SIGKILL);
+        send_signal(program, SIGKILL);
         return released ? 0 : 2;
     });
     ASSERT_TRUE(parent.wait_for_output("started", patience)) << parent.errors();
@@ -221,7 +222,7 @@ TEST_F(file_locks, released_by_the_parent_leave_nothing_although_a_child_has_a_c
         permits.release();
         up.report("released");
         (void)up.await_line();
-        ::kill(program, SIGKILL);
+        send_signal(program, SIGKILL);
         return 0;
     });
     ASSERT_TRUE(parent.wait_for_output("started", patience)) << parent.errors();

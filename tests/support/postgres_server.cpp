@@ -1,6 +1,7 @@
 #include "support/postgres_server.hpp"
 
 #include "support/eventually.hpp"
+#include "support/send_signal.hpp"
 
 #include <libpq-fe.h>
 
@@ -111,7 +112,7 @@ postgres_server::postgres_server(options wanted) : options_(std::move(wanted)) {
 
 postgres_server::~postgres_server() {
     if (!process_ || !process_->running()) return;
-    for (const auto one : processes()) ::kill(one, SIGCONT);
+    for (const auto one : processes()) send_signal(one, SIGCONT);
     // At once, but not by SIGKILL: it frees its shared memory.
     process_->signal(SIGQUIT);
     constexpr std::chrono::seconds usual{10};
@@ -180,7 +181,7 @@ std::vector<pid_t> postgres_server::processes() const {
 
 void postgres_server::stop() {
     // The first is the one that would start the others again.
-    for (const auto one : processes()) ::kill(one, SIGKILL);
+    for (const auto one : processes()) send_signal(one, SIGKILL);
     process_->kill();
 }
 
@@ -193,7 +194,7 @@ void postgres_server::crash_a_session() {
     const auto found =
         run("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'holdfast:%' LIMIT 1");
     if (found.empty()) throw std::runtime_error{"there is no session to crash"};
-    ::kill(std::stoi(found[0][0]), SIGKILL);
+    send_signal(std::stoi(found[0][0]), SIGKILL);
 }
 
 void postgres_server::wait_until_up() {
@@ -209,7 +210,8 @@ void postgres_server::wait_until_up() {
 }
 
 void postgres_server::stop_sending() {
-    for (const auto& row : run("SELECT pid FROM pg_stat_replication")) ::kill(std::stoi(row[0]), SIGSTOP);
+    for (const auto& row : run("SELECT pid FROM pg_stat_replication"))
+        send_signal(std::stoi(row[0]), SIGSTOP);
 }
 
 void postgres_server::promote() { (void)run("SELECT pg_promote()"); }
@@ -241,11 +243,11 @@ void postgres_server::give(const std::filesystem::path& file) {
 
 void postgres_server::pause() {
     process_->pause();
-    for (const auto one : processes()) ::kill(one, SIGSTOP);
+    for (const auto one : processes()) send_signal(one, SIGSTOP);
 }
 
 void postgres_server::resume() {
-    for (const auto one : processes()) ::kill(one, SIGCONT);
+    for (const auto one : processes()) send_signal(one, SIGCONT);
 }
 
 postgres_server::rows postgres_server::run(const std::string& sql, const std::string& database) {
