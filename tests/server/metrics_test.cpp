@@ -128,6 +128,7 @@ TEST_F(metrics, families_that_cannot_be_are_refused) {
 TEST_F(metrics, say_when_the_breaker_is_open) {
     auto how = settings(redis.url());
     how.policies = {{.name = "job", .match = "job:*"}};
+    how.answer_timeout = 300ms * slower;
     client c{how};
     EXPECT_EQ(in(metrics_text(c), "holdfast_breaker_open"), 0);
     redis.stop();
