@@ -119,8 +119,7 @@ void add_fallback(exposition& to, session::client_state& of) {
     if (modes != nullptr || source) {
         to.gauge("holdfast_source_up", "1 if the switch, or the arbiter, can be read.");
         if (source) to.add({{"source", "switch"}}, std::uint64_t{*source ? 1U : 0U});
-        if (modes != nullptr)
-            to.add({{"source", "arbiter"}}, std::uint64_t{known.arbiter_is_up ? 1U : 0U});
+        if (modes != nullptr) to.add({{"source", "arbiter"}}, std::uint64_t{known.arbiter_is_up ? 1U : 0U});
     }
     if (modes == nullptr) return;
     to.gauge("holdfast_mode_needs", "1 if locks of the group need this level now.");

@@ -141,8 +141,8 @@ TEST_F(metrics, say_when_the_breaker_is_open) {
 
 TEST_F(metrics, show_the_mode_of_a_group) {
     const temp_dir folder;
-    client c{settings("joint:mode_lease=1s,group=shop," + redis.url() + "?longest_lease=2s,sqlite:" +
-                          (folder.path() / "locks").string(),
+    client c{settings("joint:mode_lease=1s,group=shop," + redis.url() +
+                          "?longest_lease=2s,sqlite:" + (folder.path() / "locks").string(),
                       2s)};
     const auto now = [&](const std::string& series) { return in(metrics_text(c), series); };
     EXPECT_EQ(now("holdfast_mode_lease_seconds{group=\"shop\"}"), std::nullopt) << "nobody has used it yet";
