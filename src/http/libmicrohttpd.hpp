@@ -1,4 +1,4 @@
-// libmicrohttpd, opened by the first client that listens: programs that do not need not have it.
+// libmicrohttpd, opened by the first client that listens: a program that never listens needs no copy of it.
 #pragma once
 
 #include <microhttpd.h>

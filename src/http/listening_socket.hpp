@@ -13,7 +13,8 @@ struct listening_socket {
     std::string address;      // with the port that the system chose, if 0 was asked for
 };
 
-// `address`: "127.0.0.1:9464", "[::1]:9464", "localhost:9464"; 0.0.0.0 and [::] are all of the machine's.
+// `address`: "127.0.0.1:9464", "[::1]:9464", "localhost:9464"; 0.0.0.0 and [::] stand for all
+// addresses of the machine.
 // Throws holdfast::error (errc::invalid_argument) if it is not that, or cannot be listened on.
 [[nodiscard]] listening_socket listen_on(std::string_view address);
 
