@@ -194,7 +194,7 @@ void descendants::forget() noexcept {
 template <class Act>
 descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) noexcept {
     if (!proc_) return {};
-    scanned result{.found = 0, .complete = false};
+    scanned result{.complete = false};
     if (::lseek(proc_.get(), 0, SEEK_SET) != 0) return result;
     bool could_look = true;
     const pid_t self = ::getpid();
@@ -225,7 +225,7 @@ descendants::scanned descendants::scan(boot_clock::time_point until, Act&& act) 
             const bool may_reap =
                 unreaped_.front() != 0 && std::ranges::find(unreaped_, pid) == unreaped_.end();
             if (may_reap && first && first->state == 'Z' && first->parent == self && is_new(*first))
-                ::waitpid(pid, nullptr, WNOHANG);
+                result.reaped += ::waitpid(pid, nullptr, WNOHANG) == pid ? 1 : 0;
             if (!is_ours(first)) continue;
             // Its pid may have become another process's since. The pidfd stands for one process for good, so
             // look again whether that one is ours.
@@ -290,6 +290,7 @@ descendants::reached descendants::kill(pid_t unreaped) noexcept {
             }
             all.who += mixed(about.started << 22U | static_cast<std::uint64_t>(pid));
         });
+        all.reaped += last.reaped;
     } while (last.found > 0 && boot_clock::now() < stop_at);
     all.complete = last.complete;
     unreaped_ = {};

@@ -57,6 +57,7 @@ class descendants {
     struct reached {
         int signalled = 0;
         int refused = 0;        // processes of other users
+        int reaped = 0;         // children of this process that had ended since the last call
         bool complete = true;   // false: for want of descriptors or memory, some could not be looked at
         std::uint64_t who = 0;  // a hash: equal for the same processes, and almost never for others
     };
@@ -76,6 +77,7 @@ class descendants {
   private:
     struct scanned {
         int found = 0;
+        int reaped = 0;
         bool complete = true;
     };
     // Calls `act(pidfd, pid, process)` for each live descendant that was not found since the last forget().

@@ -9,11 +9,12 @@
 
 namespace holdfast::cli {
 
-// One sweep can miss a live process: its parent may end between the looks at the parent and at the process.
+// A sweep can miss a live process: its parent may end between the looks at the parent and at the process. A
+// slow sweep misses each of a row of processes that start the next one and end, but it finds the dead ones.
 class sweeps {
   public:
     void add(const descendants::reached& found) noexcept {
-        silent_ = found.signalled == 0 && found.complete ? silent_ + 1 : 0;
+        silent_ = found.signalled + found.reaped == 0 && found.complete ? silent_ + 1 : 0;
         const bool same = found.signalled + found.refused > 0 && found.who == last_.who;
         in_vain_ = same ? in_vain_ + 1 : 0;
         last_ = found;
@@ -37,7 +38,7 @@ class sweeps {
     static constexpr int enough_silence = 2;
     static constexpr int many = 100;
 
-    int silent_ = 0;   // successive sweeps that saw all and signalled none
+    int silent_ = 0;   // successive sweeps that saw all, signalled none and found none that had ended
     int in_vain_ = 0;  // successive sweeps that found the same as the one before
     descendants::reached last_;
 };

@@ -20,6 +20,15 @@ TEST(SweepsTest, one_empty_sweep_proves_nothing) {
     EXPECT_TRUE(all.nothing_left());
 }
 
+TEST(SweepsTest, that_find_only_dead_processes_prove_nothing) {
+    sweeps all;
+    for (int i = 0; i < 10; ++i) all.add({.reaped = 1});
+    EXPECT_FALSE(all.nothing_left());
+    all.add({});
+    all.add({});
+    EXPECT_TRUE(all.nothing_left());
+}
+
 TEST(SweepsTest, incomplete_sweeps_prove_nothing) {
     sweeps all;
     for (int i = 0; i < 10; ++i) all.add({.complete = false});
