@@ -112,7 +112,8 @@ TEST_F(run_command, several_locks_are_acquired_all_or_none) {
     EXPECT_EQ(run({"run", "-n", "a", "b", "c", "--", "true"}).code, 1);
     EXPECT_EQ(server.keys(), words{"b"});
     EXPECT_EQ(run({"run", "-w", "2s", "a", "b", "c", "--", "true"}).code, 1);
-    EXPECT_EQ(server.keys(), words{"b"});
+    // It has little time to leave the queue when it exits; on a slow machine its place may have to expire.
+    EXPECT_TRUE(eventually(slower > 1 ? patience : 0ms, [&] { return server.keys() == words{"b"}; }));
 }
 
 TEST_F(run_command, locks_in_opposite_order_do_not_deadlock) {
